@@ -440,8 +440,8 @@ lade_cas_try(const lade_cas_choice &choice, const lade_cas_elements<T> &e,
 	lade_cas_consider(choice, p, with_inner, best);
 }
 
-/* The best way to write the 'n' elements at 'x', and the lists that it wants; as many units as a
- * raw block has if there is none. */
+/* The best way to write the 'n' elements at 'x', and the lists that it wants, but for runs of
+ * differences alone; as many units as a raw block has if there is none. */
 template <typename T>
 static __device__ __noinline__ void lade_cas_choose(const lade_cas_choice &choice, const uint8_t *x,
                                                     uint32_t n, lade_cas_lists *lists,
@@ -463,10 +463,25 @@ static __device__ __noinline__ void lade_cas_choose(const lade_cas_choice &choic
 			choice.bitpack ? lade_cas_bits(longest - 1) : LADE_CASCADED_COUNT_WIDTH;
 		m = lade_cas_measure(runs, flip, lane);
 		lade_cas_try(choice, runs, m, p, LADE_CASCADED_OUTER, lists->second, &best, lane);
-		if (best.b.layers == (LADE_CASCADED_DELTA | LADE_CASCADED_INNER))
-			lade_cas_list(e, true, best.b.n2, lists->first, lane);
 	}
 	*out = best;
+}
+
+/* Makes the lists of the runs that 'p' has, where others have taken their place. */
+template <typename T>
+static __device__ __noinline__ void lade_cas_list_again(const lade_cas_plan<T> &p, const uint8_t *x,
+                                                        lade_cas_lists *lists, uint32_t lane)
+{
+	lade_cas_elements<T> e = {x, nullptr, p.b.n};
+	uint16_t *list = lists->first;
+	if (p.b.layers & LADE_CASCADED_OUTER) {
+		lade_cas_list(e, false, p.b.n1, lists->first, lane);
+		e.via = lists->first;
+		e.count = p.b.n1;
+		list = lists->second;
+	}
+	if (p.b.layers & LADE_CASCADED_INNER)
+		lade_cas_list(e, true, p.b.n2, list, lane);
 }
 
 /* ---- writing ---------------------------------------------------------------------------- */
@@ -676,23 +691,12 @@ static __device__ __noinline__ uint32_t lade_cas_bitcomp(const lade_cas_choice &
 	return lade_bitcomp_made<LOG>(own_smem, flags, lane);
 }
 
-/* Writes one that has 'size' bytes.  Where the source has changed since, so that it would have
- * others, what is written is no block. */
-template <int LOG>
-static __device__ __noinline__ void lade_cas_write_bitcomp(const lade_cas_choice &choice,
-                                                           lade_bitcomp_warp_smem *there,
-                                                           const uint8_t *x, uint32_t bytes,
-                                                           uint32_t size, uint8_t *to)
+/* Writes what lade_cas_bitcomp() made. */
+static __device__ __forceinline__ void lade_cas_write_bitcomp(lade_bitcomp_warp_smem *own_smem,
+                                                              uint32_t made, uint8_t *to,
+                                                              uint32_t lane)
 {
-	lade_bitcomp_warp_smem *own_smem = lade_shared(there);
-	uint32_t lane = lade_lane();
-	uint32_t made = lade_cas_bitcomp<LOG>(choice, own_smem, x, bytes, lane), fixed = made >> 16;
-	if ((made & 0xFFFF) != size) {
-		for (uint32_t at = 4 * lane; at < size; at += 128)
-			lade_cas_store_word(to + at, 0);
-		return;
-	}
-	__syncwarp();
+	uint32_t size = made & 0xFFFF, fixed = made >> 16;
 	if (lane == 0)
 		own_smem->fixed[0].x |= LADE_CASCADED_BITCOMP;
 	__syncwarp();
@@ -750,12 +754,15 @@ lade_cas_encode(lade_cas_job *job, lade_bitcomp_warp_smem *own_smem,
 		p.b.units = 0;
 		if (i < c.blocks) {
 			bytes = lade_cascaded_block_bytes(&c, i);
-			if (choice.bitcomp)
-				made = lade_cas_bitcomp<LOG>(choice, own_smem, x, bytes, lane) &
-				       0xFFFF;
 			lade_cas_choose<T>(choice, x, bytes / (uint32_t)sizeof(T), lists, &p, lane);
-			made = made / 16 < p.b.units ? made : 0;
-			p.b.units = made ? made / 16 : p.b.units;
+			if (choice.bitcomp)
+				made = lade_cas_bitcomp<LOG>(choice, own_smem, x, bytes, lane);
+			made = (made & 0xFFFF) / 16 < p.b.units ? made : 0;
+			if (made)
+				p.b.units = (made & 0xFFFF) / 16;
+			else if (choice.bitcomp ||
+			         p.b.layers == (LADE_CASCADED_DELTA | LADE_CASCADED_INNER))
+				lade_cas_list_again(p, x, lists, lane);
 		}
 		if (lane == 0)
 			job->units[warp] = p.b.units;
@@ -769,7 +776,7 @@ lade_cas_encode(lade_cas_job *job, lade_bitcomp_warp_smem *own_smem,
 		if (i < c.blocks) {
 			uint8_t *to = chunk.dst + 16 * (size_t)(at + before);
 			if (made)
-				lade_cas_write_bitcomp<LOG>(choice, own_smem, x, bytes, made, to);
+				lade_cas_write_bitcomp(own_smem, made, to, lane);
 			else if (p.b.units == lade_cascaded_units(bytes))
 				lade_cas_write_raw(x, bytes, to, lane);
 			else
