@@ -2,10 +2,10 @@
 """bench_zarr.py [MIB [TIMES]]: Zarr in Python, library beside library, in one run.
 
 Reads, writes, slabs and single chunks of the same arrays by: C (a plan of liblade's that is ready
-to run), C into new memory, liblade.zarr, zarr-python with liblade's pipeline, also with its
-buffers, with its default pipeline, with its fused one, with zarrs', and tensorstore, as far as they
-are installed.  Each row is the median of TIMES (9), taken in turns, so that other work on the
-machine meets all alike; "x C" is the time beside C's.  Processor time is that of the same call.
+to run), C into new memory, liblade.zarr, zarr-python with liblade's pipeline, with its default
+pipeline, with its fused one, with zarrs', and tensorstore, as far as they are installed.  Each row
+is the median of TIMES (9), taken in turns, so that other work on the machine meets all alike; "x C"
+is the time beside C's.  Processor time is that of the same call.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 import zarr
-from zarr.core.buffer import BufferPrototype, cpu
 
 import liblade.zarr as lz
 
@@ -46,8 +45,6 @@ try:
     import tensorstore
 except ImportError:
     tensorstore = None
-
-KEPT = BufferPrototype(buffer=cpu.Buffer, nd_buffer=lz.HostNDBuffer)
 
 type Call = Callable[[], Any]
 
@@ -107,8 +104,6 @@ def readers(path: str, key: Any, x: Any) -> dict[str, Call]:
     for name, pipeline in PIPELINES.items():
         z = open_by(path, pipeline)
         calls[name] = lambda z=z: z[key]
-        if pipeline == OURS:
-            calls[name + " + buffers"] = lambda z=z: z.get_basic_selection(key, prototype=KEPT)
     if tensorstore is not None:
         t = tensor(path)
         calls["tensorstore"] = lambda: t[key].read().result()

@@ -28,7 +28,7 @@ from ._settings import configure, settings
 from ._store import Store
 
 if TYPE_CHECKING:
-    from ._buffers import HostNDBuffer, NDBuffer, buffer_prototype, enable_gpu
+    from ._buffers import NDBuffer, buffer_prototype, enable_gpu
     from ._pipeline import CodecPipeline, PipelineCounts, pipeline_counts, pipeline_reasons
 
 __all__ = [
@@ -38,7 +38,6 @@ __all__ = [
     "Codec",
     "CodecPipeline",
     "Group",
-    "HostNDBuffer",
     "Implementation",
     "NDBuffer",
     "Node",
@@ -70,7 +69,7 @@ __all__ = [
 
 # What needs zarr-python.
 _PIPELINE = ("CodecPipeline", "PipelineCounts", "pipeline_counts", "pipeline_reasons")
-_BUFFERS = ("HostNDBuffer", "NDBuffer", "buffer_prototype", "enable_gpu")
+_BUFFERS = ("NDBuffer", "buffer_prototype", "enable_gpu")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Buffers for zarr-python: in memory that is used again, and where liblade's settings say.
+"""Buffers for zarr-python, where liblade's settings say.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -16,7 +16,7 @@ from zarr.core.buffer.core import BufferPrototype
 from zarr.registry import register_ndbuffer
 
 from .._lade import as_array
-from . import _results, _settings
+from . import _settings
 
 
 class NDBuffer(core.NDBuffer):
@@ -155,39 +155,6 @@ class NDBuffer(core.NDBuffer):
 NDBuffer.__module__ = "liblade.zarr"
 NDBuffer.__qualname__ = NDBuffer.__name__ = "NDBuffer"
 register_ndbuffer(NDBuffer)
-
-
-class _AsNumpys(type(cpu.NDBuffer)):  # type: ignore[misc]
-    """zarr-python's shards in shards refuse buffers that differ from its own: these do not."""
-
-    def __eq__(cls, other: object) -> bool:
-        return other is cls or other is cpu.NDBuffer
-
-    def __hash__(cls) -> int:
-        return hash(cpu.NDBuffer)
-
-
-class HostNDBuffer(cpu.NDBuffer, metaclass=_AsNumpys):
-    """zarr-python's elements on the host, as numpy's arrays.
-
-    Large ones land in memory that earlier results have left, so it is not cleared again:
-
-        zarr.config.set({"ndbuffer": "liblade.zarr.HostNDBuffer"})
-    """
-
-    @classmethod
-    def empty(
-        cls, shape: tuple[int, ...], dtype: npt.DTypeLike, order: Literal["C", "F"] = "C"
-    ) -> Self:
-        """An array whose elements have no values yet."""
-        of = np.dtype(dtype)
-        # A view: numpy drops what a time without a unit is a multiple of.
-        data = _results.empty(tuple(shape), of, order)
-        return cls(data.view(of) if of.kind in "mM" else data)
-
-
-HostNDBuffer.__module__ = "liblade.zarr"
-register_ndbuffer(HostNDBuffer)
 
 # Encoded bytes and documents stay on the host: the library brings what a device decodes there.
 buffer_prototype = BufferPrototype(buffer=cpu.Buffer, nd_buffer=cast("Any", NDBuffer))

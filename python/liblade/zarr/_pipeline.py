@@ -15,6 +15,7 @@ import asyncio
 import json
 import math
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -34,7 +35,7 @@ from zarr.core.metadata.v3 import RegularChunkGridMetadata
 from zarr.storage import StorePath
 
 from .._errors import CorruptError, Error
-from . import _index, _settings
+from . import _index, _results, _settings
 from ._array import Array
 from ._codecs import open_node
 from ._foreign import store_of
@@ -442,6 +443,25 @@ class _Native:
 # ---- the pipeline ------------
 
 
+def _renew(out: NDBuffer) -> None:
+    """Exchanges the new memory of a large result for memory that is used again (_results.py).
+
+    Only where nobody can tell: the buffer is zarr-python's own, and it alone refers to the array,
+    which is numpy's own memory.  So an array that the caller has given by out= is never exchanged.
+    """
+    alone = sys.getrefcount(out._data) == 2  # the buffer's, and that of this call
+    data: Any = out._data
+    if (
+        alone
+        and type(out) is cpu.NDBuffer
+        and type(data) is np.ndarray
+        and data.flags.owndata
+        and data.nbytes >= _results.LEAST
+    ):
+        order = "C" if data.flags.c_contiguous else "F"
+        out._data = _results.empty(data.shape, data.dtype, order)
+
+
 def _ordered(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """The elements in the other byte order."""
     if dtype.kind in "mM":  # numpy's astype() keeps the bytes of times without a unit
@@ -560,6 +580,8 @@ class CodecPipeline(BatchedCodecPipeline):
 
     def _target(self, array: Array, rebuilt: _Rebuilt, out: NDBuffer) -> Any:
         """The memory that is read into."""
+        if rebuilt.part is None and not array._texts:
+            _renew(out)
         target: Any = out.as_ndarray_like()
         dtype = out.dtype
         if rebuilt.part is not None:

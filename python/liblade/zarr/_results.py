@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-_LEAST = 16 << 20
+LEAST = 16 << 20
 # Bytes that are kept in all.
 _MOST = 256 << 20
 _HUGE_PAGE = 2 << 20
@@ -68,7 +68,7 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any], order: Any = "C") -> np.
     size = dtype.itemsize
     for n in shape:
         size *= n
-    if size < _LEAST or dtype.hasobject:
+    if size < LEAST or dtype.hasobject:
         return np.empty(shape, dtype, order)
     try:
         memory = _take(size)
