@@ -27,6 +27,10 @@ run() { # what, command
 		echo "FAILED, $((SECONDS - began)) s"
 	fi
 }
+packages() {
+	"$build/python/venv/bin/pip" install --quiet --disable-pip-version-check anndata icechunk &&
+		tests/python/run.sh "$build" -k test_zarr_packages
+}
 everything() {
 	echo "lade $("$build/lade" --version | grep -oE '[0-9]+\.[0-9]+\.[0-9]+' | head -1)," \
 		"$(git rev-parse --short HEAD 2>/dev/null), $(nproc) CPUs, $(uname -m)"
@@ -34,6 +38,7 @@ everything() {
 		tsan-all
 	run "zarr-python's tests" env LADE_ZARR_SUITE=all tests/python/run.sh "$build" \
 		-k test_all_suites
+	run "packages that store by zarr-python" packages
 	run "a million tiny chunks" "$build/tests/lade_long" tiny "$folder"
 	run "chunks of the largest size" "$build/tests/lade_long" limit
 	run "a frame of 5 GiB" "$build/tests/lade_long" big "$folder" 5
