@@ -28,6 +28,7 @@
 
 #include <lade/array.h>
 #include <lade/dtype.h>
+#include <lade/io.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -290,6 +291,34 @@ LADE_API lade_status lade_share_version_device_array(lade_share_version *version
  */
 LADE_API lade_status lade_share_version_tensor(lade_share_version *version, size_t index,
                                                lade_share_tensor *out, lade_error *err);
+
+/* ---- Arrow's files ---------------------------------------------------------------------- */
+
+/*
+ * Publishes an Arrow IPC file or stream (.arrow, .arrows, Feather of version 2).  Buffers are read,
+ * or decompressed (LZ4, Zstd), into memory that is published without a copy.  All values that lead
+ * elsewhere are checked, as LADE_SHARE_CHECK_FULL does.  Deltas of dictionaries are read of flat
+ * values and strings.
+ *
+ * Fails: as lade_share_publish(); LADE_E_CORRUPT, LADE_E_TRUNCATED, LADE_E_UNSUPPORTED (big-endian
+ *        values, metadata before version 4, Feather of version 1), and what the source fails with
+ * Owns:  nothing; the source stays the caller's
+ */
+LADE_API lade_status lade_share_publish_ipc(lade_share *share, const char *name,
+                                            lade_source source, uint32_t wait_ms,
+                                            lade_share_published *out, lade_error *err);
+
+/*
+ * Writes a version on the host as an Arrow IPC file, or stream, without compression.  A column that
+ * was published without a table becomes a table of one column.
+ *
+ * Memory: a copy of one batch, and of the dictionaries
+ * Fails:  LADE_E_UNSUPPORTED (a table with nulls of its own; a file of batches whose dictionaries
+ *         differ: a stream can have them), LADE_E_STATE (it is on a device), LADE_E_NOMEM,
+ *         LADE_E_ARG, and what the output fails with
+ */
+LADE_API lade_status lade_share_version_write_ipc(lade_share_version *version, lade_output output,
+                                                  bool stream, lade_error *err);
 
 /* ---- names ------------------------------------------------------------------------------ */
 

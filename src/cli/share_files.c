@@ -1,7 +1,5 @@
 /*
- * share_files.c: 'lade share put' and 'get': arrays between files and names.
- *
- * Arrow's files are Python's to read and write: pyarrow's tables are published as they are.
+ * share_files.c: 'lade share put' and 'get': arrays and tables between files and names.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,15 +26,17 @@ static bool ends_with(const char *text, const char *end)
 	return size > tail && !strcmp(text + size - tail, end);
 }
 
-static lade_status refuse_name(const char *path, lade_error *err)
+/* Arrow's: the file format, and the stream. */
+static bool is_arrow(const char *path)
 {
-	if (ends_with(path, ".arrow") || ends_with(path, ".arrows") || ends_with(path, ".feather"))
-		return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-		                 "Arrow files: use Python: liblade.share.connect().publish() takes "
-		                 "what pyarrow.ipc reads, get(name).to_pyarrow() gives what it "
-		                 "writes");
+	return ends_with(path, ".arrow") || ends_with(path, ".arrows") ||
+	       ends_with(path, ".feather");
+}
+
+static lade_status refuse_name(lade_error *err)
+{
 	return lade_fail(err, LADE_E_UNSUPPORTED, LADE_NO_OFFSET,
-	                 "want a name that ends in .npy or .lade");
+	                 "want a name that ends in .npy, .lade, .arrow, .arrows or .feather");
 }
 
 static lade_status failed(const char *what, lade_error *err)
@@ -134,14 +134,29 @@ static lade_status read_lade(lade_share *share, const char *path, lade_array **m
 	return status;
 }
 
+static int put_arrow(lade_share *share, const char *name, const char *path)
+{
+	lade_source source = {0};
+	lade_error err = {.offset = LADE_NO_OFFSET};
+	lade_status status = lade_source_file_open(path, NULL, &source, &err);
+
+	if (status == LADE_OK) {
+		status = lade_share_publish_ipc(share, name, source, 0, NULL, &err);
+		lade_source_close(source);
+	}
+	return status == LADE_OK ? CLI_OK : cli_lade_error(path, &err);
+}
+
 int cli_share_put(lade_share *share, const char *name, const char *path)
 {
+	if (is_arrow(path))
+		return put_arrow(share, name, path);
 	lade_share_tensor t = {.struct_size = sizeof t};
 	lade_array *memory = NULL;
 	lade_error err = {.offset = LADE_NO_OFFSET};
 	lade_status status = ends_with(path, ".npy")    ? read_npy(share, path, &memory, &t, &err)
 	                     : ends_with(path, ".lade") ? read_lade(share, path, &memory, &t, &err)
-	                                                : refuse_name(path, &err);
+	                                                : refuse_name(&err);
 
 	if (status == LADE_OK)
 		status = lade_share_publish_tensor(share, name, &t, NULL, &err);
@@ -243,22 +258,22 @@ static lade_status write_lade(lade_share_version *v, uint32_t batches, FILE *fil
 
 int cli_share_get(lade_share *share, const char *name, uint64_t version, const char *path)
 {
-	lade_share_open_options o = {.struct_size = sizeof o, .version = version};
+	lade_share_open_options o = {.struct_size = sizeof o, .version = version, .host = true};
 	lade_share_tensor all = {.struct_size = sizeof all};
 	lade_share_version *v = NULL;
 	lade_error err = {.offset = LADE_NO_OFFSET};
-	bool is_npy = ends_with(path, ".npy");
+	bool is_npy = ends_with(path, ".npy"), arrow = is_arrow(path);
 	const char *about = path;
 	FILE *file = NULL;
 	lade_status status =
-		is_npy || ends_with(path, ".lade") ? LADE_OK : refuse_name(path, &err);
+		is_npy || arrow || ends_with(path, ".lade") ? LADE_OK : refuse_name(&err);
 
 	if (status == LADE_OK) {
 		about = name;
 		status = lade_share_open(share, name, &o, &v, &err);
 	}
 	uint32_t batches = v ? lade_share_version_info(v)->batches : 0;
-	if (status == LADE_OK)
+	if (status == LADE_OK && !arrow)
 		status = measure(v, batches, &all, &err);
 	if (status == LADE_OK) {
 		about = path;
@@ -267,8 +282,11 @@ int cli_share_get(lade_share *share, const char *name, uint64_t version, const c
 			status = failed("making it", &err);
 	}
 	if (file) {
-		status = is_npy ? write_npy(v, batches, file, &all, &err)
-		                : write_lade(v, batches, file, &all, &err);
+		status = arrow ? lade_share_version_write_ipc(
+					 v, (lade_output){file, write_file},
+					 ends_with(path, ".arrows"), &err)
+		         : is_npy ? write_npy(v, batches, file, &all, &err)
+		                  : write_lade(v, batches, file, &all, &err);
 		if (fclose(file) && status == LADE_OK)
 			status = failed("writing", &err);
 		if (status != LADE_OK)

@@ -1,5 +1,5 @@
 /*
- * share_files.h: 'lade share put' and 'get': arrays between files and names.
+ * share_files.h: 'lade share put' and 'get': arrays and tables between files and names.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,9 +8,9 @@
 
 #include <lade/share.h>
 
-/* Publishes the array of a .npy or .lade file. */
+/* Publishes the array of a .npy or .lade file, or the table of one of Arrow's. */
 int cli_share_put(lade_share *share, const char *name, const char *path);
-/* Writes a version's array to such a file; version 0: the latest. */
+/* Writes a version to such a file; version 0: the latest. */
 int cli_share_get(lade_share *share, const char *name, uint64_t version, const char *path);
 
 #endif

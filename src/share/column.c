@@ -159,7 +159,7 @@ static lade_status check_nulls(lade__column *c, uint64_t end, lade_error *err)
 	return LADE_OK;
 }
 
-static lade_status check_layout(lade__column *c, lade_error *err)
+lade_status lade__column_fits(lade__column *c, lade_error *err)
 {
 	const lade__type *t = &c->node->type;
 	uint64_t end = (uint64_t)(c->off + c->length), all;
@@ -248,7 +248,7 @@ static lade_status read_chunk(reader *r, const lade__node *n, lade__column **out
 		TRY(read_chunk(r, n->children[i], &c->children[i], err));
 	if (n->dictionary)
 		TRY(read_chunk(r, n->dictionary, &c->dictionary, err));
-	TRY(check_layout(c, err));
+	TRY(lade__column_fits(c, err));
 out:
 	return status;
 }

@@ -44,6 +44,10 @@ lade_status lade__head_read(const uint8_t *head, size_t size, const lade__buffer
                             size_t memory_count, lade__head *out, lade_error *err);
 void lade__head_free(lade__head *head);
 
+/* Checks that the buffers and children of one array are as large as its length says.
+ * Fails: LADE_E_CORRUPT */
+lade_status lade__column_fits(lade__column *c, lade_error *err);
+
 /* Checks each value of a batch that leads elsewhere.  Fails: LADE_E_CORRUPT */
 lade_status lade__column_check(const lade__column *chunk, lade_error *err);
 

@@ -9,7 +9,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${1:?usage: run.sh BUILD [PYTEST ARGUMENT...]}" && pwd)
 shift
 packages=(numpy numcodecs google-crc32c zstandard lz4 python-snappy cramjam blosc pytest)
-others=(pyarrow zarr tensorstore zarrs cast-value-rs uproot) # tests say which of them are missing
+# Tests say which of these are missing.
+others=(pyarrow nanoarrow zarr tensorstore zarrs cast-value-rs uproot)
 for tool in python3 lz4 zstd gzip pigz; do
 	command -v "$tool" >/dev/null && continue
 	echo "interop: $tool is missing (apt-get install lz4 zstd gzip pigz python3-venv)" >&2

@@ -47,6 +47,18 @@ class ServeOptions(ctypes.Structure):
                 ("ready", _pointer), ("ready_ctx", _pointer)]
 
 
+class Place(ctypes.Structure):
+    _fields_ = [("kind", ctypes.c_int), ("device", ctypes.c_int32)]
+
+
+class Span(ctypes.Structure):
+    _fields_ = [("data", _text), ("size", _size), ("place", Place)]
+
+
+class Source(ctypes.Structure):
+    _fields_ = [("ops", _pointer), ("ctx", _pointer)]
+
+
 _types = {
     "lade_share_serve": (_status, [ctypes.POINTER(ServeOptions), _err]),
     "lade_share_connect": (_status, [ctypes.POINTER(Options), ctypes.POINTER(_pointer), _err]),
@@ -59,6 +71,10 @@ _types = {
     "lade_share_version_schema": (_status, [_pointer, _pointer, _err]),
     "lade_share_version_array": (_status, [_pointer, _size, _pointer, _err]),
     "lade_share_version_unref": (None, [_pointer]),
+    "lade_share_publish_ipc": (_status, [_pointer, _text, Source, _u32,
+                                         ctypes.POINTER(Published), _err]),
+    "lade_source_memory_open": (_status, [Span, ctypes.POINTER(Source), _err]),
+    "lade_source_close": (None, [Source]),
 }
 for _name, (_result, _arguments) in _types.items():
     _function = getattr(lade.lib, _name)
@@ -68,6 +84,21 @@ for _name, (_result, _arguments) in _types.items():
 def check(status, err):
     if status:
         raise RuntimeError(f"{status}: {err.message.decode()}")
+
+
+class Memory:
+    """Bytes as a source."""
+
+    def __init__(self, data):
+        self.data, self.source, err = data, Source(), lade.LadeError()
+        check(lade.lib.lade_source_memory_open(Span(data, len(data), Place()),
+                                               ctypes.byref(self.source), ctypes.byref(err)), err)
+
+    def __enter__(self):
+        return self.source
+
+    def __exit__(self, *_):
+        lade.lib.lade_source_close(self.source)
 
 
 class Broker:
@@ -133,6 +164,11 @@ class Share:
         type(schema)._import_from_c(ctypes.addressof(exported))
         check(status, err)
         return out
+
+    def publish_ipc(self, name, source):
+        err = lade.LadeError()
+        check(lade.lib.lade_share_publish_ipc(self.handle, name.encode(), source, 0, None,
+                                              ctypes.byref(err)), err)
 
     def get(self, name, version=0, level=FULL, writable=False, table=False):
         handle, err = _pointer(), lade.LadeError()

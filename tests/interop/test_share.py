@@ -3,7 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0
 import datetime
 import decimal
+import os
+import pathlib
 import random
+import subprocess
 
 import pytest
 
@@ -208,3 +211,185 @@ def test_two_openers_see_the_same_memory(share):
         ctypes.c_int64.from_address(address).value = 99  # a private copy of the page
         assert written[0].as_py() == 99 and read[0].as_py() == 0
         assert one.get("memory")[0].buffers()[1].address == read.buffers()[1].address
+
+
+# ---- Arrow's files, and nanoarrow ------------------------------------------------------------
+
+PUT_GET = [("arrow", pa.ipc.new_file), ("arrows", pa.ipc.new_stream)]
+
+
+def command(broker, *arguments):
+    lade = os.path.join(os.path.dirname(os.environ["LADE_LIBRARY"]), "lade")
+    return subprocess.run([lade, "share", *arguments, f"--socket={broker.path}"],
+                          capture_output=True, text=True)
+
+
+def done(result):
+    assert result.returncode == 0, result.stderr
+
+
+def read_back(path):
+    with pa.OSFile(os.fspath(path), "rb") as f:
+        reader = pa.ipc.open_stream(f) if path.suffix == ".arrows" else pa.ipc.open_file(f)
+        return reader.read_all()
+
+
+def put_and_get(share, folder, path, want, full=True):
+    """A file is published, opened, written as both kinds of file, and read by pyarrow."""
+    broker, one = share
+    done(command(broker, "put", "file", str(path)))
+    got = one.get("file", table=True)
+    for batch in got:
+        batch.validate(full=full)
+    again = pa.Table.from_batches(got, want.schema if not got else None)
+    assert again.schema.equals(want.schema, check_metadata=True)
+    assert again.equals(want) or again.to_pydict() == want.to_pydict()
+    for end, _ in PUT_GET:
+        back = folder / f"back.{end}"
+        back.unlink(missing_ok=True)
+        result = command(broker, "get", "file", str(back))
+        if end == "arrow" and "different dictionaries" in result.stderr:
+            continue  # which a file cannot have
+        done(result)
+        table = read_back(back)
+        table.validate(full=full)
+        assert table.schema.equals(want.schema, check_metadata=True)
+        assert table.equals(want) or table.to_pydict() == want.to_pydict()
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_arrow_files(share, tmp_path, seed):
+    rng = random.Random(1000 + seed)
+    end, make = PUT_GET[seed % 2]
+    kinds = rng.sample(FLAT, 3)
+    deep = nested(rng, rng.choice((1, 2, 3)), rng.choice((7, 300)), seed % 3 > 0)
+    rows = len(deep)
+    columns = [flat(rng, kind, rows, True) for kind in kinds] + [deep]
+    whole = pa.record_batch(columns, names=["a", "b", "a", "deep"])
+    whole = whole.replace_schema_metadata({"of": "the table", "": "\0\1"})
+    batches = [whole, whole.slice(rows // 3, rows // 2), whole.slice(rows, 0)]
+    path = tmp_path / f"x.{end}"
+    packed = (None, "lz4", "zstd")[seed // 2 % 3]
+    with make(path, whole.schema, options=pa.ipc.IpcWriteOptions(compression=packed)) as f:
+        for batch in batches:
+            f.write_batch(batch)
+    put_and_get(share, tmp_path, path, read_back(path))
+
+
+def test_deltas_and_replaced_dictionaries(share, tmp_path):
+    path = tmp_path / "x.arrows"
+    words = ["a", None, "ccc", "dd", "é"]
+    for values in (pa.array(words), pa.array(words, pa.large_binary()),
+                   pa.array([1, 2, None, 4, 5], pa.int16()),
+                   pa.array([True, False, None, True, True])):
+        parts = [pa.DictionaryArray.from_arrays(pa.array([n - 1, 0, None], pa.int8()),
+                                                values.slice(0, n)) for n in (2, 4, 5)]
+        parts.append(pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()),
+                                                    values.slice(3, 2)))
+        batches = [pa.record_batch([part], names=["x"]) for part in parts]
+        options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+        with pa.ipc.new_stream(path, batches[0].schema, options=options) as f:
+            for batch in batches:
+                f.write_batch(batch)
+        put_and_get(share, tmp_path, path, pa.Table.from_batches(batches))
+
+
+def test_arrow_files_that_are_cut(share, tmp_path):
+    broker, one = share
+    column = pa.array(["a", None, "long enough"] * 3)
+    for end, make in PUT_GET:
+        for packed in (None, "zstd"):
+            path = tmp_path / f"x.{end}"
+            options = pa.ipc.IpcWriteOptions(compression=packed)
+            batch = pa.record_batch([column, column.dictionary_encode()], names=["s", "d"])
+            with make(path, batch.schema, options=options) as f:
+                f.write_batch(batch)
+            whole = path.read_bytes()
+            source = kit.Memory
+            for size in range(len(whole)):
+                with source(whole[:size]) as cut:
+                    try:
+                        one.publish_ipc("cut", cut)
+                    except RuntimeError as problem:
+                        assert str(problem)
+                    else:
+                        assert end == "arrows"
+                        assert len(one.get("cut", table=True)) < 2
+
+
+def test_arrow_files_with_changed_bytes(share, tmp_path):
+    _, one = share
+    rng = random.Random(3)
+    deep = pa.record_batch([nested(rng, 2, 20, True), flat(rng, pa.string_view(), 20, True)],
+                           names=["x", "y"])
+    for end, make in PUT_GET:
+        path = tmp_path / f"x.{end}"
+        with make(path, deep.schema) as f:
+            f.write_batch(deep)
+        whole = path.read_bytes()
+        for _ in range(1500):
+            bad = bytearray(whole)
+            for _ in range(rng.choice((1, 1, 3))):
+                bad[rng.randrange(len(bad))] = rng.choice((0, 1, 127, 128, 255))
+            with kit.Memory(bytes(bad)) as source:
+                try:
+                    one.publish_ipc("bad", source)
+                except RuntimeError as problem:
+                    assert str(problem)
+                else:
+                    for batch in one.get("bad", table=True):
+                        assert batch.num_rows < 1 << 57
+
+
+def test_arrow_files_that_are_refused(share, tmp_path):
+    broker, _ = share
+    path = tmp_path / "x.feather"
+    path.write_bytes(b"FEA1" + bytes(40))
+    assert "Feather file of version 1" in command(broker, "put", "x", str(path)).stderr
+    path.write_bytes(b"")
+    assert "no schema" in command(broker, "put", "x", str(path)).stderr
+
+
+def test_the_integration_files(share, tmp_path):
+    """Arrow's own, where LADE_ARROW_TESTING names a checkout of apache/arrow-testing."""
+    folder = os.environ.get("LADE_ARROW_TESTING")
+    if not folder:
+        pytest.skip("LADE_ARROW_TESTING names no folder")
+    broker, _ = share
+    ran, big = 0, 0
+    root = pathlib.Path(folder) / "data/arrow-ipc-stream/integration"
+    for path in sorted([*root.rglob("*.arrow_file"), *root.rglob("*.stream")]):
+        end = "arrow" if path.suffix == ".arrow_file" else "arrows"
+        named = tmp_path / f"x.{end}"
+        named.write_bytes(path.read_bytes())
+        if "bigendian" in str(path):
+            assert "big-endian" in command(broker, "put", "x", str(named)).stderr
+            big += 1
+            continue
+        try:
+            want = read_back(named)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as problem:
+            print(f"pyarrow does not read {path}: {problem}")
+            continue
+        try:
+            put_and_get(share, tmp_path, named, want, full=False)  # dates of odd milliseconds
+        except Exception as problem:
+            raise AssertionError(str(path)) from problem
+        ran += 1
+    print(f"{ran} integration files are the same, {big} big-endian ones were refused")
+    assert ran
+
+
+def test_nanoarrow(share):
+    """Arrays of nanoarrow go in, and come out to it."""
+    na = pytest.importorskip("nanoarrow")
+    _, one = share
+    for kind in FLAT:
+        if kind in (pa.string_view(), pa.binary_view(), pa.float16()):
+            continue
+        array = flat(random.Random(str(kind)), kind, 200, True).slice(7, 150)
+        other = na.c_array(array)
+        one.publish("nano", [pa.array(other)])
+        got = na.Array(one.get("nano")[0])
+        assert na.c_array(got).length == 150
+        assert pa.array(got).equals(array), kind

@@ -95,7 +95,11 @@ says 'cannot be a column'
 run 1 "$lade" share put --socket="$socket" x none.npy
 says 'No such file'
 run 1 "$lade" share put --socket="$socket" x x.arrow
-says 'use Python'
+says 'No such file'
+run 0 "$lade" share get --socket="$socket" cube cube.arrow
+run 0 "$lade" share put --socket="$socket" table cube.arrow
+run 0 "$lade" share get --socket="$socket" table table.arrows
+run 1 "$lade" share get --socket="$socket" table table.npy
 run 1 "$lade" share get --socket="$socket" cube x.txt
 says 'want a name that ends in'
 run 2 "$lade" share put --socket="$socket" x
